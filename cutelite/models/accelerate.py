@@ -39,7 +39,7 @@ from transformers.models.qwen3_moe import modeling_qwen3_moe
 from transformers.models.t5 import modeling_t5
 from transformers.pytorch_utils import Conv1D
 
-from cutelite.models import attention, calls, dense, experts, layers, loss, mlps, norms, routers
+from cutelite.models import attention, calls, dense, experts, layers, loss, masks, mlps, norms, routers
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def accelerate(model: nn.Module) -> Report:
     if hasattr(model, "set_attn_implementation"):
         attention.register()
         remember(model, "attn", attention.NAME)
-        model.set_attn_implementation(attention.NAME)
+        model.set_attn_implementation(attention_names(model))
     if hasattr(model, "set_experts_implementation") and experts.register():
         found = [(name, layer) for name, layer in inner_first(model) if experts.known(layer)]
         for name, layer in found:
@@ -214,6 +214,20 @@ def accelerate(model: nn.Module) -> Report:
     return report
 
 
+def attention_names(model: Any) -> str | dict[str, str]:
+    """Return the attention of a model and its parts: ours, but where layers compute with masks (`masks.passes_on`)."""
+    own = [layer for layer in model.modules() if not masks.passes_on(type(layer).forward)]
+    if not own:
+        return attention.NAME
+    parts = {"": model.config} | {key: getattr(model.config, key, None) for key in model.config.sub_configs}
+    kept = [next((key for key, part in parts.items() if part is getattr(x, "config", None)), None) for x in own]
+    return {
+        key: part._attn_implementation if key in kept or None in kept else attention.NAME
+        for key, part in parts.items()
+        if part is not None
+    }
+
+
 def check_model(function: str, model: Any) -> None:
     """Errors: TypeError for what is no model."""
     if not isinstance(model, nn.Module):
@@ -224,7 +238,10 @@ def check_model(function: str, model: Any) -> None:
 def notes(model: nn.Module, report: Report) -> Iterator[str]:
     """Yield what a user should know besides what was changed and left."""
     if any(why.endswith("Attention") for why in report.left) and asks_by_name(model):
-        yield "layers of unknown attention call cutelite's kernel too, where they have neither a mask nor dropout"
+        yield "layers of unknown attention call cutelite's kernel too, where they have no dropout and no mask of yours"
+    own = sorted({type(x).__name__ for x in model.modules() if not masks.passes_on(type(x).forward)})
+    if own:
+        yield f"attention of {' and '.join(own)} computes with its mask, and is as it was"
     products = (x for x in model.modules() if isinstance(x, dense.Linear | dense.TurnedLinear))
     wide = sorted({str(x.weight.dtype) for x in products if x.weight.dtype in (torch.float32, torch.float64)})
     if wide:

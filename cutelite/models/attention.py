@@ -36,7 +36,19 @@ from cutelite.models.dense import (
     taken,
     wrapped,
 )
-from cutelite.models.masks import ALONE, FEW, FILLED, Blocks, all_keys, is_lengths, mask, parts_of, written_out
+from cutelite.models.masks import (
+    ALONE,
+    FEW,
+    FILLED,
+    Blocks,
+    all_keys,
+    documents,
+    is_lengths,
+    mask,
+    of_documents,
+    parts_of,
+    written_out,
+)
 from cutelite.models.norms import KINDS, normalised
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
@@ -67,9 +79,9 @@ def forward(
     Result             (B, SQ, H, D), and the weights or None
     """
     few, many = query.shape[2], key.shape[2]
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     sinks, softcap = more.get("s_aux"), more.get("softcap")
     differs = sinks is not None or softcap is not None  # from torch's attention, which has neither
+    attention_mask = of_documents(attention_mask, more.get("sliding_window"))
     if isinstance(attention_mask, Blocks):
         # rows that see nothing are 0, as torch's; with sinks or a cap transformers' are not, and may have gradients
         own = more.get("output_attentions") or (differs and needs_gradient(query, key, value))
@@ -77,31 +89,27 @@ def forward(
             return by_blocks(attention_mask, query, key, value, scaling, softcap, sinks), None
         attention_mask = attention_mask.written_out()
     lengths, starts, window = parts_of(attention_mask, more.get("sliding_window"))
+    if is_causal is None or lengths is not None:
+        is_causal = lengths is not None or getattr(module, "is_causal", True)
     if more.get("output_attentions") and eager_of(module) is not None:
-        if attention_mask is None and causal and few > 1:  # of as many keys, or of a static cache that was empty
+        if attention_mask is None and is_causal and few > 1:  # of as many keys, or of a static cache that was empty
             lengths = all_keys(query.shape[0], few, query.device)
         seen = attention_mask if lengths is None else written_out(lengths, few, many, window, starts)
         return with_weights(module, query, key, value, seen, dropout=dropout, scaling=scaling, **more)
     rows = 0 if attention_mask is None else attention_mask.shape[1]
-    alone = rows == ALONE if starts is not None else attention_mask is None and causal and few > 1
+    alone = rows == ALONE if starts is not None else attention_mask is None and is_causal and few > 1
     if alone and few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
     filled = lengths if rows == FILLED else None
     whole = lengths is not None and (few == many or few > FEW)  # the last query sees all keys, or all of `filled`
     decoding = (few == 1 < many) if lengths is None else not whole
     own = starts is not None and differs and needs_gradient(query, key, value)
-    if own or not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
+    if own or not fits(query, key, value, attention_mask, dropout, more, is_causal, decoding):
         seen = attention_mask
         if lengths is not None:
             bare = few == many and window is None and starts is None
             seen = None if bare else written_out(lengths, few, many, window, starts)
-        if not differs:
-            return sdpa_attention_forward(  # type: ignore[no-any-return]
-                module, query, key, value, seen, dropout, scaling, is_causal, **more
-            )
-        if seen is None and causal and few > 1:
-            seen = written_out(all_keys(query.shape[0], many, query.device), few, many)
-        return step_by_step(query, key, value, seen, dropout, scaling, sinks, softcap), None
+        return by_torch(module, query, key, value, seen, dropout, scaling, is_causal, **more)
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
     sinks = None if sinks is None else sinks.float()
     if decoding:
@@ -111,7 +119,7 @@ def forward(
     how: dict[str, Any] = {"window": (left, None), "scale": scaling, "softcap": softcap, "sinks": sinks}
     if starts is not None:
         return behind(starts.reshape(-1), filled, *given, **how), None
-    return attention(*given, causal=causal and few > 1, **how), None
+    return attention(*given, causal=is_causal and few > 1, **how), None
 
 
 def by_blocks(
@@ -122,6 +130,21 @@ def by_blocks(
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
     sinks = None if sinks is None else sinks.float()
     return attention(q, k, v, **mask.told, softcap=softcap, scale=scale, sinks=sinks)
+
+
+def by_torch(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, scale: float | None,
+    causal: bool, **more: Any,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Compute attention by torch's function, or by single operations with sinks or a cap, which that has not."""
+    sinks, softcap, few, many = more.get("s_aux"), more.get("softcap"), query.shape[2], key.shape[2]
+    if sinks is None and softcap is None:
+        return sdpa_attention_forward(  # type: ignore[no-any-return]
+            module, query, key, value, mask, dropout, scale, causal, **more
+        )
+    if mask is None and causal and few > 1:
+        mask = written_out(all_keys(query.shape[0], many, query.device), few, many)
+    return step_by_step(query, key, value, mask, dropout, scale, sinks, softcap), None
 
 
 def with_weights(
@@ -202,9 +225,10 @@ def fits(
 class Backbone:
     """A model that does not search for masks if only the future is masked.
 
-    `transformers` searches positions and masks of tokens for packed or padded sequences. In a CUDA graph or
-    under torch.compile it cannot, and would write out whole masks. The position of one token behind a static cache is
-    the cache's length as it lies, instead of two kernels' result.
+    `transformers` searches positions and masks of tokens for packed or padded sequences. In a CUDA graph or under
+    torch.compile it cannot, and would write out whole masks; under the latter the numbers of documents, which positions
+    tell, are the mask. The position of one token behind a static cache is the cache's length as it lies, instead of two
+    kernels' result.
     """
 
     config: Any
@@ -214,13 +238,23 @@ class Backbone:
         """Call the model's own `forward`, with lengths as the mask if no mask, positions or cache are given."""
         tokens = input_ids if input_ids is not None else more.get("inputs_embeds")
         caches = [more[name] for name in ("past_key_values", "cache") if more.get(name) is not None]
-        if tokens is not None and more.get("position_ids") is None:
-            if attention_mask is None and not caches and self.config._attn_implementation == NAME:
+        positions = more.get("position_ids")
+        if tokens is None:
+            return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
+        if attention_mask is None and not caches and self.config._attn_implementation == NAME:
+            if positions is None:
                 attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
+            elif torch.compiler.is_compiling() and positions.ndim == 2 and not self.makes_a_cache(**more):
+                attention_mask = documents(positions.expand(tokens.shape[0], -1))
+        if positions is None:
             place: Any = next((cache.get_seq_length() for cache in caches if type(cache) is StaticCache), None)
             if tokens.shape[1] == 1 and isinstance(place, Tensor) and place.device == tokens.device:
                 more["position_ids"] = place.reshape(1, 1)
         return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
+
+    def makes_a_cache(self, use_cache: bool | None = None, **_: Any) -> bool:
+        """Tell whether a call without a cache makes one; `transformers` takes positions for those of one document."""
+        return bool(self.config.use_cache if use_cache is None else use_cache)
 
 
 def sees_windows(model: Any) -> bool:

@@ -96,8 +96,9 @@ def is_plain(layer: Any) -> bool:
 def is_swiglu(layer: Any) -> bool:
     """Tell whether the layer computes ``silu(gate) * up`` between its GEMMs, with the gate's columns first."""
     gate, known = getattr(type(layer), "_apply_gate", None), getattr(moe, "_default_apply_gate", None)
-    silu = activation_of(layer.act_fn) == "silu"
-    return gate is not None and gate is known and silu and getattr(layer, "is_concatenated", True)
+    if gate is None or gate is not known:  # others need not have an `act_fn`
+        return False
+    return activation_of(layer.act_fn) == "silu" and getattr(layer, "is_concatenated", True)
 
 
 def known(layer: Any) -> bool:

@@ -7,8 +7,11 @@ Out   lengths, with the first keys of sequences behind padding; else, of many qu
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +29,7 @@ from transformers.masking_utils import (
     sliding_window_causal_mask_function,
 )
 
-from cutelite.kernels.attention.blocks import create_block_mask, is_token
+from cutelite.kernels.attention.blocks import create_block_mask, in_document, is_token
 from cutelite.models.dense import TYPES
 
 FEW = 64
@@ -106,16 +109,71 @@ def mask(
     return Blocks({"block_mask": made}, functools.cache(written))
 
 
+@functools.cache
+def passes_on(forward: Any) -> bool:
+    """Tell whether `forward` of attention gives its function the mask that it is given: then that may be none of tokens
+    by tokens. True for that of other layers.
+
+    It is read from the source: a mask is one of the arguments there, and nothing but another is assigned to it. (What
+    computes with a mask, as DeepSeek V4 does, which adds columns, needs a tensor.)
+    """
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(forward)))
+    except (OSError, TypeError):  # it is not written in a file
+        return True
+    function: Any = ast.parse(text).body[0]
+    nodes: list[Any] = [*ast.walk(function)]
+    calls = [x for x in nodes if isinstance(x, ast.Call) and getattr(x.func, "id", "") == "attention_interface"]
+    masks = [x.value for call in calls for x in call.keywords if x.arg == "attention_mask"]
+    masks += [call.args[4] for call in calls if len(call.args) > 4]
+    names = {x.arg for x in (*function.args.args, *function.args.kwonlyargs)}
+    assigned = (x for x in nodes if isinstance(x, ast.Assign)) if masks else ()
+    masks += [x.value for x in assigned if (name := getattr(x.targets[0], "id", "")) in names and "mask" in name]
+    given = [x for mask in masks for x in choices(mask)]
+    return all(isinstance(x, ast.Constant) or getattr(x, "id", "") in names for x in given)
+
+
+def choices(x: ast.expr) -> list[ast.expr]:
+    """Return what an expression may be: itself, or both of ``a if c else b``."""
+    return [*choices(x.body), *choices(x.orelse)] if isinstance(x, ast.IfExp) else [x]
+
+
+def documents(positions: Tensor) -> Tensor:
+    """Return the numbers of packed documents by the positions of tokens, (B, S), as a mask: (B, 1, 1, S) i64."""
+    steps = torch.diff(positions, prepend=positions[:, :1] - 1)
+    return (steps != 1).cumsum(1)[:, None, None]
+
+
+def of_documents(mask: Any, window: int | None) -> Any:
+    """Return a mask that is `documents` as `Blocks`, others as they are.
+
+    window  the most keys that a query sees
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.int64:
+        return mask
+    numbers = mask[:, 0, 0]
+
+    def written() -> Tensor:
+        places = torch.arange(numbers.shape[1], device=numbers.device)
+        behind = places[:, None] - places
+        seen = (behind >= 0) if window is None else (behind >= 0) & (behind < window)
+        return seen & (numbers[:, None, :, None] == numbers[:, None, None])
+
+    left = None if window is None else window - 1
+    alike = functools.partial(in_document, documents=numbers)
+    return Blocks({"mask_mod": alike, "causal": True, "window": (left, None)}, written)
+
+
 def takes_blocks(config: Any = None, dtype: Any = None, use_vmap: bool = False, **_: Any) -> bool:
     """Tell whether a mask may be `Blocks`: the kernels take the dtype, and the model passes on what is no tensor.
 
     use_vmap  the function need not compute with indices, as kernels do
     """
-    return dtype in TYPES and not use_vmap and passes_on(type(config))
+    return dtype in TYPES and not use_vmap and takes_objects(type(config))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def passes_on(config: type) -> bool:
+def takes_objects(config: type) -> bool:
     """Tell whether the model of a class of configurations passes on a mask that is no tensor, as FlexAttention's."""
     return getattr(MODEL_MAPPING.get(config, None), "_supports_flex_attn", False)
 

@@ -297,6 +297,19 @@ def test_encoders_behind_padding(monkeypatch: pytest.MonkeyPatch) -> None:
         assert off(found, right) <= 1.2 * off(own, right) + 1e-3
 
 
+def test_attention_that_computes_with_its_mask_is_left() -> None:
+    """Such as Doge's, which needs a mask of tokens by tokens; one that shifts a mask between its arguments does not."""
+    assert masks.passes_on(transformers.models.gpt2.modeling_gpt2.GPT2Attention.forward)
+    config = transformers.DogeConfig(**SIZES, keep_window_size=7, pad_token_id=0)
+    model = transformers.DogeForCausalLM(config).to(DEVICE, torch.bfloat16).eval()
+    with torch.no_grad():
+        right, own = copy.deepcopy(model).float()(tokens()).logits, model(tokens()).logits
+        report = accelerate(model)
+        assert off(model(tokens()).logits, right) <= 1.2 * off(own, right) + 1e-3
+    assert "attention of DogeAttention computes with its mask, and is as it was" in report.notes
+    assert model.config._attn_implementation == config._attn_implementation != attention.NAME
+
+
 @pytest.mark.parametrize("name", ["Llama", "Gemma3Text"])
 def test_models_that_see_all_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As those made for embeddings are configured."""
@@ -347,6 +360,15 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
     capped = (cap * torch.tanh(torch.einsum("bhqd,bhkd->bhqk", q, k.repeat_interleave(2, 1)) / 4 / cap)).masked_fill(
         keys >= lengths + rows, -torch.inf
     )
+    layer.is_causal = False  # lengths are of causal attention all the same
+    whole = torch.full((2, 1, 1, 1), 3, dtype=torch.int32, device=DEVICE)
+    for dtype, bound in (torch.float32, 1e-5), (torch.bfloat16, 2e-2):
+        given = [x[:, :, :3].to(dtype) for x in (q, k, v)]
+        found, _ = forward(layer, given[0], given[1], given[2], whole)
+        right = torch.nn.functional.scaled_dot_product_attention(
+            *(x.float() for x in given), is_causal=True, enable_gqa=True
+        )
+        assert off(found.transpose(1, 2), right) < bound
     joined = torch.cat([capped, sinks[:, None, None].expand(2, 4, 3, 1)], -1).softmax(-1)[..., :24]
     found, _ = forward(layer, q, k, v, lengths, s_aux=sinks, softcap=cap)
     assert off(found, torch.einsum("bhqk,bhkd->bqhd", joined, v.repeat_interleave(2, 1))) < 1e-5

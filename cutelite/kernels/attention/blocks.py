@@ -223,6 +223,11 @@ def is_token(b: Any, h: Any, q_idx: Any, kv_idx: Any, *, tokens: Any) -> Any:
     return tokens[b, kv_idx]
 
 
+def in_document(b: Any, h: Any, q_idx: Any, kv_idx: Any, *, documents: Any) -> Any:
+    """Tell whether a query and a key are of the same document, by the numbers of these, (B, S). A `mask_mod` so."""
+    return documents[b, q_idx] == documents[b, kv_idx]
+
+
 def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours.
 
