@@ -17,9 +17,10 @@ def routed(mixture: Any, x: Tensor, lasting: bool) -> Any:
     if not (lasting and isinstance(router, Router) and plain(mixture) and plain(router)):
         return mixture(x)
     router.lasting = True
-    out = mixture(x)
-    router.lasting = False
-    return out
+    try:
+        return mixture(x)
+    finally:
+        router.lasting = False
 
 
 class Router:
