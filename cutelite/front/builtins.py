@@ -456,6 +456,15 @@ def _each(kinds: Any) -> Iterator[Any]:
 special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
 
 
+@special(issubclass)
+def _issubclass(frame: Frame, cls: Any, kinds: Any) -> bool:
+    """Compute issubclass(); `type` of a run-time number is a dtype, which counts as `bool`, `int` or `float` too."""
+    if not isinstance(cls, DType):
+        return any(issubclass(cls, kind) for kind in _each(kinds) if not isinstance(kind, DType))
+    python = bool if cls == boolean else int if cls.is_int else float
+    return any(kind == cls if isinstance(kind, DType) else issubclass(python, kind) for kind in _each(kinds))
+
+
 @special(getattr)
 def _getattr(frame: Frame, obj: Any, name: str, *default: Any) -> Any:
     return default[0] if default and not has_attribute(obj, name) else attribute(frame, obj, name)

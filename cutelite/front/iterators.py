@@ -135,7 +135,8 @@ class Endless(Sequence[Any]):
 
 def _endless(what: str) -> CompileError:
     help = (
-        "items are taken where an iterator is used: give `zip` or `itertools.islice` the end, or write a `while` loop"
+        "items are taken where an iterator is used: give `zip` or `itertools.islice` the end, or write a `while` loop",
+        "a generator expression takes all of its items at once: let it iterate over an `itertools.islice`",
     )
     return mistake("endless-iterator", f"{what} has not ended after {MAX_ITEMS} items", help=help)
 

@@ -16,9 +16,11 @@ from cutelite.front.instructions import Instr
 from cutelite.front.iterators import StaticIter
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.unready import FUNCTIONS, check_dropped, is_next
+from cutelite.lang import python_names
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
+from cutelite.layout import DimExpr
 from cutelite.ops.tensor import SmemAlloc, TensorMake, TensorPtr
 from cutelite.records import fact
 
@@ -193,6 +195,8 @@ def _attr(frame: Frame, state: State, instr: Instr) -> None:
 
 def attribute(frame: Frame, obj: Any, name: str) -> Any:
     """Return ``obj.name``; a property written in Python is a function like any other, and inlined."""
+    if isinstance(obj, DimExpr) and name in python_names.NAMES:
+        return frame.native(python_names.attribute, obj, name)
     if not isinstance(obj, Runtime):
         kind: Any = type(obj)
         getter = _property_of(kind, name)
@@ -235,14 +239,15 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
 def has_attribute(obj: Any, name: str) -> bool:
     """Compute hasattr(), without executing a property of the user's.
 
-    A number or an iterator has what one of Python has as well.
+    A number has what it answers, and special methods of Python's; an iterator has what one of Python has.
     """
     kind: Any = type(obj)
     number = calls.stand_in(obj)
     if isinstance(obj, StaticIter):
         return hasattr(obj.python, name)
     if number is not obj and isinstance(number, int | float):
-        return hasattr(number, name) or (not name.startswith("__") and hasattr(obj, name))
+        of_dim = isinstance(obj, DimExpr) and name in python_names.OF_INTEGERS
+        return hasattr(number, name) if name.startswith("__") or of_dim else hasattr(obj, name)
     return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)
 
 

@@ -125,7 +125,7 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
     if isinstance(owner, dict):
         keys = args[-1:] if name == "fromkeys" else args[:1] if name in ("get", "setdefault", "pop") else []
     else:
-        keys = args if isinstance(owner, set | frozenset) or function in KEYED else []
+        keys = args if isinstance(owner, set | frozenset) or any(function is each for each in KEYED) else []
     if isinstance(owner, list | tuple) and name in ("count", "index", "remove"):
         for held in owner if isinstance(args[0] if args else None, DType) else ():
             check_comparison(args[0], held)

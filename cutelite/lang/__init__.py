@@ -19,7 +19,7 @@ attempt      calls that are undone where they return None
 tcgen05      Blackwell's products and tensor memory; `f32x2`, `multimem`, `packed`: pairs of f32, several GPUs, 4-bit
              numbers
 dual         numbers with a derivative; `given`, `biased`, `places`, `apart`, `lazy`, `tables`, `learned`, `state`,
-             `torch_names`, `array_names` serve functions that callers pass
+             `torch_names`, `array_names` serve functions that callers pass; `python_names`: what Python's numbers have
 dims         dims made in a kernel; `pointers` and `tensormap`: arrays and descriptors whose addresses only the GPU
              knows
 foreign      names of other languages, for help with unknown ones

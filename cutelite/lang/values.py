@@ -268,6 +268,15 @@ class Scalar(RuntimeNumber):
     __slots__ = ()
     __hash__ = Runtime.__hash__
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what numbers of Python have as well, else a method of torch's numbers."""
+        if not name.startswith("__"):
+            from cutelite.lang import python_names  # late: it needs this module, and few kernels ask
+
+            if name in python_names.NAMES:
+                return python_names.attribute(self, name)
+        return super().__getattr__(name)
+
     def __index__(self) -> int:
         raise mistake(
             "runtime-index",

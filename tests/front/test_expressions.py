@@ -15,7 +15,7 @@ from cutelite import Tensor
 from cutelite.diag import CompileError
 from cutelite.front.build import build
 from cutelite.ir.types import boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from tests.front.differential import array, compiled, pairs, run, same, singles, wrapped
+from tests.front.differential import SMALL, array, compiled, pairs, run, same, singles, wrapped
 from tests.front.lines import built
 
 
@@ -378,6 +378,33 @@ def test_types_of_run_time_numbers():
     assert out == [1, 3]
 
 
+def test_attributes_of_pythons_numbers():
+    def integers(a):
+        ratio = a.as_integer_ratio()
+        known = [hasattr(a, name) for name in ("real", "is_integer", "bit_count", "shape_of")]
+        return a.real, a.imag, a.conjugate(), a.numerator, a.denominator, a.bit_length(), a.bit_count(), ratio, known
+
+    def floats(a):
+        return a.real, a.imag, a.conjugate(), a.is_integer(), hasattr(a, "numerator"), hasattr(a, "conjugate")
+
+    def bools(a):
+        return (a > 1).real + (a > 2).bit_length(), getattr(a > 0, "numerator"), getattr(a, "imag", 7)
+
+    same(integers, *singles(*SMALL, 255, -256, 2**31 - 1, -(2**31)))
+    same(integers, *singles(*SMALL, 12345678901, 2**63 - 1, -(2**63)), dtype=i64)
+    same(floats, *[(x,) for x in (0.0, 1.5, -2.0, 1e30, math.inf, math.nan, -0.25)], dtype=f64)
+    same(bools, *singles())
+
+
+def test_what_only_a_known_number_tells_is_no_attribute_at_run_time():
+    def kernel(a, out):
+        out[0] = [hasattr(a, "to_bytes"), hasattr(0.5 * a, "hex"), hasattr(0.5 * a, "as_integer_ratio")].count(True)
+
+    out = [7]
+    run(compiled(kernel, a=i32, out=array(i32, 1)), [3, out])
+    assert out == [0]
+
+
 def test_dims_stay_expressions_where_they_can():
     from cutelite.layout import Dim
 
@@ -413,6 +440,8 @@ OVER_DIMS = """
     (n, m) < (m, n); max((n, 1), (m, 2))[1]; [n, m][n > m]; (7, 8, 9)[n % 3]; ((1, n), (m, 2))[m % 2][0]
     len(range(n, 0, -2)); round(n / 3); int(n / m * 10); divmod(n - 9, m)[1]; (4 * n - 1) // 4; (n * 8 + m % 8) // 8
     x[n - 1]; x[(n - 1) % n]; min(n, x[0]); (n, x[0]) < (m, 3); divmod(x[0] - 9, n)[0]; x[0] // -n; [n, m, 4][x[0] % 3]
+    n.real - m.imag; n.numerator * m.denominator; n.conjugate(); (n * 7).bit_length(); (n - 5).bit_count()
+    n.as_integer_ratio()[0]; hasattr(n, "numerator") + hasattr(m, "bit_count")
 """
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import enum
 import heapq
 import inspect
+import itertools
 import math
 import numbers
 import operator
@@ -18,8 +19,8 @@ from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, d
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, reduce, singledispatch, singledispatchmethod, total_ordering
-from itertools import groupby
+from functools import cache, cached_property, cmp_to_key, reduce, singledispatch, singledispatchmethod, total_ordering
+from itertools import groupby, islice
 from typing import Any, ClassVar, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -687,8 +688,9 @@ SIZED = type("Sized", (), {"dims": 3})()
             )
         ),
         ("out[0] = i32(operator.is_(a, a))", "`is` on run-time numbers"),
-        ("out[0] = getattr(a, 'real', 3)", "a run-time i32 has no attribute `real`"),
-        ("out[0] = operator.attrgetter('real')(a)", "a run-time i32 has no attribute `real`"),
+        ("out[0] = sorted([a, 2], key=cmp_to_key(lambda x, y: x - y))[0]", "a run-time value decides something"),
+        ("out[0] = sum(islice((x for x in itertools.count()), 2))", "let it iterate over an `itertools.islice`"),
+        ("out[0] = operator.attrgetter('hex')(a)", "a run-time i32 has no attribute `hex`"),
         ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
@@ -898,6 +900,24 @@ def test_classes_in_unions_tuples_and_abc():
                 return asked, has, [dispatched(y) for y in several[:5]]
 
     same(f, *pairs(0, 1))
+
+
+def test_classes_of_numbers_are_subclasses_of_pythons():
+    def f(a, b):
+        classes = type(a), type(a * 0.5), type(a > b), str
+        kinds = int, float, (str, float), int | str, numbers.Integral, object
+        return [sum(issubclass(cls, kind) << i for i, kind in enumerate(kinds)) for cls in classes]
+
+    same(f, *pairs(0, 1))
+
+
+def test_sorting_by_a_comparison():
+    def f(a, b):
+        order = cmp_to_key(lambda x, y: y[0] - x[0])
+        found = sorted([(3, a), (1, b), (2, a + b)], key=order)
+        return found, min(found, key=order), order((2, a)) < order((1, b))
+
+    same(f, *pairs(0, 5))
 
 
 def test_classes_of_iterators_and_questions_of_inspect():
