@@ -34,7 +34,7 @@ from cutelite.front.iterators import (
     make_range,
     refuse_foreign,
 )
-from cutelite.front.names import attribute, has_attribute
+from cutelite.front.names import NAMED, attribute, has_attribute
 from cutelite.front.operators import (
     BINARY,
     COMPARE,
@@ -420,6 +420,35 @@ def _of_math(name: str) -> Callable[..., Any]:
 
 for _name in MATH:
     special(getattr(python_math, _name))(own_method(_name)(_of_math(_name)))  # as `__floor__`
+
+
+@special(python_math.degrees)
+def _degrees(frame: Frame, x: Any) -> Any:
+    return as_number(x) * (180 / python_math.pi)
+
+
+@special(python_math.radians)
+def _radians(frame: Frame, x: Any) -> Any:
+    return as_number(x) * (python_math.pi / 180)
+
+
+@special(python_math.isclose)
+def _isclose(frame: Frame, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    if _known(a, b, rel_tol, abs_tol):
+        return python_math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    a, b = as_number(a), as_number(b)
+    larger = maximum(abs(a), abs(b))
+    near = abs(a - b) <= maximum(rel_tol * larger, abs_tol)
+    return logical_or(a == b, logical_and(larger < python_math.inf, near))
+
+
+@special(list.count, tuple.count)
+def _count_of(frame: Frame, items: Any, x: Any, /) -> Any:
+    return _sum(frame, [_int(frame, truth_of(frame, compare(frame, "==", item, x))) for item in items])
+
+
+_BY_NAME = (bool, int, float, abs, round, divmod, python_math.floor, python_math.ceil, python_math.trunc)
+NAMED.update({f"__{function.__name__}__": function for function in _BY_NAME})
 
 
 # Objects.

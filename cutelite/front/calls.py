@@ -63,6 +63,9 @@ NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax",
 INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 """The modules of cutelite that are written in the language of kernels itself."""
 
+EXACT = frozenset(("statistics", "fractions", "decimal"))
+"""Modules of Python's that compute exactly, which only numbers that are known can."""
+
 _HOST_ROOMS = ("bench", "builds", "dispatch", "explore", "interop", "models", "passes", "sim", "tune")
 HOST_MODULES = ("cutelite_rt", *(f"cutelite.{room}" for room in _HOST_ROOMS))
 """Modules whose functions compile, launch, allocate or listen: they are called on the host only."""
@@ -543,6 +546,15 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         if function in TAKES_FUNCTIONS:
             args = [_evaluated(frame, arg) for arg in args]
             kwargs = {name: _evaluated(frame, arg) for name, arg in kwargs.items()}
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, (list, tuple)) and function.__name__ == "count" and tree.holds_unknown((list(owner), *args)):
+        return frame.native(_special, SPECIAL[list.count], function, frame, [owner, *args], kwargs)
+    if package in EXACT and any(map(tree.holds_unknown, (*args, *kwargs.values()))):
+        raise mistake(
+            "builtin",
+            f"`{package}.{function.__name__}()` takes numbers that are known at compile time",
+            help="write the arithmetic itself: a mean is `sum(xs) / len(xs)`",
+        )
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     _check_for_random_numbers(function)

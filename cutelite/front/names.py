@@ -20,6 +20,7 @@ from cutelite.lang import python_names
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Scalar
 from cutelite.layout import DimExpr
 from cutelite.ops.tensor import SmemAlloc, TensorMake, TensorPtr
 from cutelite.records import fact
@@ -193,6 +194,10 @@ def _attr(frame: Frame, state: State, instr: Instr) -> None:
     state.stack.append(attribute(frame, state.stack.pop(), instr.arg))
 
 
+NAMED: dict[str, Any] = {}
+"""By the names of special methods of numbers, such as `__round__`: the builtins that call them (see `builtins`)."""
+
+
 def attribute(frame: Frame, obj: Any, name: str) -> Any:
     """Return ``obj.name``; a property written in Python is a function like any other, and inlined."""
     if isinstance(obj, DimExpr) and name in python_names.NAMES:
@@ -205,6 +210,8 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
             return _cached_property(frame, getter, obj, name) if kept else calls.call_python(frame, getter, [obj], {})
     elif name == "__class__":
         return calls.call(frame, type, [obj], {})
+    elif isinstance(obj, Scalar) and name in NAMED and hasattr(calls.stand_in(obj), name):
+        return functools.partial(NAMED[name], obj)
     return frame.native(_getattr, frame, obj, name)
 
 

@@ -3,8 +3,10 @@
 # (the functions to be compiled are odd on purpose)
 """Operators on run-time numbers give what Python's give, in the types that docs/language.md promises."""
 
+import fractions
 import math
 import operator
+import statistics
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +18,7 @@ from cutelite.diag import CompileError
 from cutelite.front.build import build
 from cutelite.ir.types import boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from tests.front.differential import SMALL, array, compiled, pairs, run, same, singles, wrapped
-from tests.front.lines import built
+from tests.front.lines import built, refusal
 
 
 def result_type(function, **args):
@@ -394,6 +396,39 @@ def test_attributes_of_pythons_numbers():
     same(integers, *singles(*SMALL, 12345678901, 2**63 - 1, -(2**63)), dtype=i64)
     same(floats, *[(x,) for x in (0.0, 1.5, -2.0, 1e30, math.inf, math.nan, -0.25)], dtype=f64)
     same(bools, *singles())
+
+
+def test_special_methods_of_numbers_by_name():
+    def integers(a, b):
+        return a.__floor__(), a.__round__(), a.__int__(), a.__divmod__(3), a.__bool__(), (a > b).__int__(), a.__abs__()
+
+    def floats(a):
+        return a.__floor__(), a.__ceil__(), a.__trunc__(), a.__round__(), a.__float__(), a.__int__(), a.__bool__()
+
+    same(integers, *pairs())
+    same(floats, *[(x,) for x in (0.0, 1.5, -2.0, 2.5, -0.25)], dtype=f64)
+
+
+def test_counts_of_run_time_numbers():
+    def f(a, b):
+        return (a, b, 2).count(2), [a, b].count(b), [(a, b), (b, a)].count((a, b)), [1, 2, 2].count(a), [].count(a)
+
+    same(f, *pairs())
+
+
+def test_angles_and_numbers_that_are_close():
+    def f(a, b):
+        near = math.isclose(a, b), math.isclose(a, b, rel_tol=0.5), math.isclose(a, b, abs_tol=1), math.isclose(a, a)
+        return near, math.degrees(a), math.radians(b)
+
+    numbers = (0.0, 1.5, -2.0, 1.0, 1.0 + 1e-12, math.inf, -math.inf, math.nan)
+    same(f, *pairs(*numbers), dtype=f64)
+
+
+@pytest.mark.parametrize("text", ["statistics.mean([n, 1])", "fractions.Fraction(n, 2)", "statistics.variance((n, 1))"])
+def test_exact_arithmetic_needs_known_numbers(text):
+    error = refusal(f"o[0] = {text}", statistics=statistics, fractions=fractions)
+    assert "takes numbers that are known at compile time" in str(error)
 
 
 def test_what_only_a_known_number_tells_is_no_attribute_at_run_time():
