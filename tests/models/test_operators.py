@@ -222,5 +222,5 @@ def test_lengths_behind_a_static_cache_take_one_kernel() -> None:
     place = torch.tensor(5)
     with Seen():
         lengths = masks.mask(2, 1, 64, place)
-    assert lengths is not None and lengths.flatten().tolist() == [6, 6]
+    assert isinstance(lengths, torch.Tensor) and lengths.flatten().tolist() == [6, 6]
     assert names == ["aten.empty.memory_format", "aten.expand.default", "aten.add.out"]
