@@ -17,6 +17,7 @@ variables   the user's variables, kept for debuggers
 closure     functions made inside kernels
 builtins    Python's builtins on run-time values; `iterators` and `strings` hold ranges and texts
 mutation    which compile-time objects a kernel may change
+reach       what the rest of a kernel may still read
 evaluation  the state that the frames of one kernel share, and errors that Python raised
 unready     objects that are no values yet, such as `cl.thread_idx` without `.x`
 """

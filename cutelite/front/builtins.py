@@ -139,7 +139,7 @@ def _first_extreme(frame: Frame, symbol: str, items: list[Any], key: Any) -> Any
             best, extreme = (item, value) if better else (best, extreme)
             continue
         place = better.to(i32)
-        best, extreme = chosen([best, item], place), chosen([extreme, value], place)
+        best, extreme = chosen(frame, [best, item], place), chosen(frame, [extreme, value], place)
     return best
 
 

@@ -387,6 +387,7 @@ def _inline(
     if not returns:
         raise DeadEnd
     value = _merged(frame, callee, returns)
+    frame.held.append(value)
     frame.builder.span = span
     if callee.yielded is not None:
         return evaluation.mutables.made(StaticIter(tuple(callee.yielded), once=True, python=_GENERATOR), frame.share)

@@ -13,6 +13,7 @@ from cutelite.diag.nearest import did_you_mean
 from cutelite.front.instructions import Bytecode
 from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
+from cutelite.front.reach import reaches
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import mbarrier
@@ -42,6 +43,7 @@ class Evaluation:
         self.mutables = Mutables()
         self.memory: dict[Any, Known] = {}
         self.frame: Any = None
+        self.mutables.reaches = lambda sought: reaches(self.frame, sought)
         self.depth = 0
         self.entry: tuple[types.CodeType, dict[str, Any]] | None = None
         self.cached: dict[Any, Any] = {}

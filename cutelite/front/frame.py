@@ -71,6 +71,8 @@ class Frame:
         self.state: State | None = None  # of the block being executed
         self.block = cfg.blocks[0]
         self.instr: Instr | None = None
+        self.caller: Frame | None = None  # the frame whose instruction is executed by this one
+        self.held: list[Any] = []  # the stack before the instruction being executed, and results of its calls
         self.calls = 0  # made by the instruction being executed
         self.start: Share = 0
         self.certain_failure = -1  # the block of a failure that happens whenever a thread comes to it
@@ -92,13 +94,13 @@ class Frame:
     def run_block(self, block: Block, state: State) -> None:
         evaluation, builder, spans, only = self.evaluation, self.builder, self._spans, self._only_span
         outer, caller = (self.state, self.block, self.instr), evaluation.frame
-        self.state, self.block, evaluation.frame = state, block, self
+        self.state, self.block, evaluation.frame, self.caller = state, block, self, caller
         builder.block = state.block
         try:
             doubtful = Conflict in map(type, state.stack)
             for instr in self.code.instrs[block.start : block.stop]:
                 builder.span = only or spans.get(instr.offset) or self.span_of(instr)
-                self.instr, self.calls = instr, 0
+                self.instr, self.calls, self.held = instr, 0, list(state.stack)
                 if doubtful:
                     self._check_operands(instr, state)
                 left = HANDLERS[instr.op](self, state, instr)

@@ -115,7 +115,7 @@ class _Meeting:
                 help = "convert, so that it has one type on every path"
                 return self._conflict(slot, column, "type-changes", title, help)
             made.append(column[0] if t is None else self._param(column, t, hint(slot, structure, number)))
-        return self.mutables.met(found, tree.with_leaves(first, iter(made)))
+        return self.mutables.met(found, tree.met(found, iter(made)))
 
     def _settled(self, column: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a leaf of each state; if they differ, lazy vectors among them are computed."""

@@ -2,8 +2,8 @@
 
 A kernel may change what it made itself: a list, dict or set, an array of NumPy, an object of a class of the user's. It
 may do so only where all threads see the change, which are those that made the object, and not once it has met another
-one where paths meet, since the two have become a third. Where the unrolling of a `while` is taken back
-(see `loops.trial`), the changes made in it are too.
+one where paths meet, since the two have become a third, while that may be read. Where the unrolling of a `while` is
+taken back (see `loops.trial`), the changes made in it are too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FunctionType, MemberDescriptorType
 from typing import Any
@@ -62,12 +62,16 @@ def owner_of(x: Any) -> Any:
 
 
 class Mutables:
-    """The objects that the kernel made, the shares of the threads that made them, and their changes since each mark."""
+    """The objects that the kernel made, the shares of the threads that made them, and their changes since each mark.
+
+    reaches  tells whether the rest of the kernel may read one of some objects
+    """
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
-        self.meetings: dict[int, Any] = {}  # objects that differed where paths met, and what they became
+        self.meetings: dict[int, tuple[Any, tuple[Any, ...]]] = {}  # objects that differed, and what they became
+        self.reaches: Callable[[Sequence[Any]], bool] = lambda sought: True
         self.acting: dict[int, Any] = {}  # what those objects hold whose methods `ACTING` may change them
 
     def made(self, obj: Any, share: Share) -> Any:
@@ -97,9 +101,14 @@ class Mutables:
         return known is not None and share in (None, known[1])
 
     def met(self, found: Sequence[Any], made: Any) -> Any:
-        """Return `made`, which structures become where paths meet. What differs in them may not change then."""
-        for x in tree.objects_apart([*found, made]):
-            self.meetings[id(x)] = x
+        """Return `made`, which structures become where paths meet.
+
+        It may not change, nor what differs in the structures, as long as `reaches` says that `made` may be read.
+        """
+        for column in tree.objects_apart([*found, made]):
+            for x in column:
+                _, known = self.meetings.get(id(x), (x, ()))
+                self.meetings[id(x)] = x, (*known, column[-1])
         return made
 
     def changing(self, obj: Any, share: Share, what: str) -> None:
@@ -107,7 +116,8 @@ class Mutables:
         obj = owner_of(obj)
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
-        if id(obj) in self.meetings:
+        _, became = self.meetings.get(id(obj), (obj, ()))
+        if any(x is obj for x in became) or (became and self.reaches(became)):
             help = "another name may hold it on one of the paths that met: change a copy of it, as by `copy.copy(...)`"
             raise mistake("mutation", f"{what} would change a {kind} that depends on the path", help=help)
         if known is None:

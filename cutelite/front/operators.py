@@ -403,7 +403,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and (key.dtype.is_int or key.dtype == boolean):
         if not obj:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
-        return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
+        return chosen(frame, obj, to_dtype(key, i32) if key.dtype == boolean else key)
     if isinstance(obj, dict):
         unready.check_lookup(obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not frame.native(operator.contains, obj, key):
@@ -415,7 +415,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     return frame.made(result) if isinstance(key, slice) or is_array(obj) else result
 
 
-def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
+def chosen(frame: Frame, items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
     """Return the item that a run-time index names.
 
     An index out of range names the first; the simulator, and kernels with assertions, stop there.
@@ -434,7 +434,7 @@ def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
 
     assert_((key >= 0) & (key < len(items)), f"a run-time index is none of 0 to {len(items) - 1}")
     columns = (_chosen_leaf(column, key) for column in zip(*leaves, strict=True))
-    return tree.with_leaves(items[0], columns)
+    return frame.evaluation.mutables.met(items, tree.met(items, columns))
 
 
 def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:

@@ -77,14 +77,33 @@ def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
     return x if all(a is b for a, b in zip(old, new, strict=True)) else put_together(x, keys, new)
 
 
-def objects_apart(xs: Sequence[Any]) -> Iterator[Any]:
-    """Yield what may change in structures alike, lists, dicts and objects, and is not one object in all of them."""
+def met(xs: Sequence[Any], leaves: Iterator[Any]) -> Any:
+    """Return what structures alike become where they meet, with these leaves: a list or dict in all, or a new one."""
+    first = xs[0]
+    if is_leaf(first):
+        return next(leaves)
+    parts = take_apart(first)
+    if parts is None:
+        return first
+    keys, old = parts
+    others = [take_apart(x)[1] for x in xs[1:]]  # type: ignore[index]
+    new = [met(children, leaves) for children in zip(old, *others, strict=True)]
+    one = all(a is b for a, b in zip(old, new, strict=True))
+    kept = one and (type(first) not in (list, dict) or all(x is first for x in xs))
+    return first if kept else put_together(first, keys, new)
+
+
+def objects_apart(xs: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield what may change in structures alike, lists, dicts and objects, and is not one object in all of them.
+
+    Each time one of every structure, those in the same place.
+    """
     first = xs[0]
     if is_leaf(first) or all(x is first for x in xs):
         return
     parts = take_apart(first)
     if parts is None or type(first) in (list, dict):
-        yield from xs
+        yield xs
     if parts is not None:
         others = [take_apart(x)[1] for x in xs[1:]]  # type: ignore[index]
         for children in zip(parts[1], *others, strict=True):

@@ -394,6 +394,24 @@ def test_lists_may_change_that_are_the_same_on_all_paths():
     same(f, *pairs())
 
 
+def test_lists_may_change_that_met_where_nothing_reads_what_they_became():
+    def f(a, b):
+        xs, ys = [a], [b]
+        t = xs if a > b else ys
+        first = t[0]
+        xs.append(3)
+        ys.append(first)
+        zs, other = [1], [1]
+        last = (lambda: zs if a > 0 else other)()[0]
+        zs[0] = 5
+        other.append(last)
+        n = [xs, ys][a > b][0]
+        ys[0] = 7
+        return xs, ys, zs, other, n
+
+    same(f, *pairs())
+
+
 def test_one_list_stays_one_list():
     def f(a, b):
         xs = [1]
@@ -602,6 +620,15 @@ SIZED = type("Sized", (), {"dims": 3})()
                 "for i in range(a): ys = [i, 6]\nxs[0] = 9",
                 "ys = {'x': xs} if a > 0 else {'x': [5, 6]}\nxs.clear()",
                 "ys = (lambda: xs if a > 0 else [5, 6])()\nxs[0] = 9",
+                "ys = [xs, [5, 6]][a]\nxs[0] = 9",
+                "ys = min([xs, [5, 6]], key=lambda x: x[0] * a)\nxs[0] = 9",
+                "d = {'k': [xs if a > 0 else [5, 6]]}\nxs[0] = 9\nout[0] = d['k'][0][1]",
+                "t = xs if a > 0 else [5, 6]\nf = lambda: t[0]\nxs[0] = 9\nout[0] = f()",
+                "t = UserList([xs if a > 0 else [5, 6]])\nxs[0] = 9\nout[0] = t[0][1]",
+                "for x in [xs if a > 0 else [5, 6], xs]:\n    xs[0] = 9\n    out[0] = x[0]",
+                "def f(i):\n    xs[0] += 1\n    return xs if a > i else [5, 6]\nys = list(map(f, (0, 1)))",
+                "def f():\n    xs[0] = 9\n    return 1\nt = (xs if a > 0 else [5, 6]), f()",
+                "def f(x):\n    xs[0] = 9\n    return x[0]\nys = [f(xs if a > 0 else [5, 6])]",
             )
         ),
         (
