@@ -11,7 +11,8 @@
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
 # make mutate           breaks every kernel with asynchrony in every way; the checker must find it
 # make fuzz             random kernels by NumPy and the simulator, and on a GPU if there is one; FUZZ=20000 for so many;
-#                       random signatures, programs, accesses, boxes of TMA, products, rings, races, mistakes and layouts
+#                       random signatures, programs, accesses, boxes of TMA, products, rings, gradients of norms, races,
+#                       mistakes and layouts
 # make docs             a site of the pages and a reference of the names in docs/_build; runs the tutorial
 # make update-launcher  the IR of the launcher, after its C was changed
 # make update           rewrite what is made: golden files, messages, the stub, pages; read the diff like code
@@ -117,6 +118,7 @@ fuzz: $(INSTALLED)
 	$(PY) -m tests.fuzz.boxes --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.products --count $(FUZZ) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.rings --count $(FUZZ) $(FUZZED_ON)
+	$(PY) -m tests.fuzz.gradients --seconds 300 $(FUZZED_ON)
 	$(PY) -m tests.fuzz.orders --count $(FUZZ)
 	$(PY) -m tests.fuzz.misuse --count $(FUZZ)
 	$(PY) -m pytest --quiet -n $(JOBS) --hypothesis-profile=thorough tests/layout
