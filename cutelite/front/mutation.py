@@ -111,13 +111,21 @@ class Mutables:
                 self.meetings[id(x)] = x, (*known, column[-1])
         return made
 
+    def may_be_one(self, a: Any, b: Any) -> bool:
+        """Tell whether two objects may be one object on some of the paths that met."""
+        return (self._has_met(a) or self._has_met(b)) and id(a) in self.meetings and id(b) in self.meetings
+
+    def _has_met(self, x: Any) -> bool:
+        """Tell whether it is what objects that differed became."""
+        return any(made is x for made in self.meetings.get(id(x), (x, ()))[1])
+
     def changing(self, obj: Any, share: Share, what: str) -> None:
         """Allow `what` to change `obj`, which it is about to do. Errors: `mutation`."""
         obj = owner_of(obj)
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         _, became = self.meetings.get(id(obj), (obj, ()))
-        if any(x is obj for x in became) or (became and self.reaches(became)):
+        if self._has_met(obj) or (became and self.reaches(became)):
             help = "another name may hold it on one of the paths that met: change a copy of it, as by `copy.copy(...)`"
             raise mistake("mutation", f"{what} would change a {kind} that depends on the path", help=help)
         if known is None:

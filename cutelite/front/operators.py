@@ -242,9 +242,9 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         a, b = as_dtype(a), as_dtype(b)
     match symbol:
         case "is":
-            return _identical(a, b)
+            return _identical(frame, a, b)
         case "is not":
-            return negated(_identical(a, b))
+            return negated(_identical(frame, a, b))
         case "in":
             return contains(frame, b, a)
         case "not in":
@@ -272,7 +272,7 @@ def negated(known: Any) -> Any:
     return logical_not(known) if isinstance(known, Scalar) else not known
 
 
-def _identical(a: Any, b: Any) -> Any:
+def _identical(frame: Frame, a: Any, b: Any) -> Any:
     """Return ``a is b``. Of a run-time bool, ``is True`` and ``is False`` ask for the value."""
     if a is None or b is None:
         return a is b
@@ -283,6 +283,9 @@ def _identical(a: Any, b: Any) -> Any:
             raise unready.not_a_class(x, y)
         if isinstance(x, (Scalar, Vector, DimExpr)) and isinstance(y, (RuntimeNumber, DimExpr, int, float)):
             raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
+    if a is not b and frame.evaluation.mutables.may_be_one(a, b):
+        help = "compare them with `==`, or ask before the paths meet"
+        raise mistake("identity", f"`is` on {describe(a)} that depends on the path", help=help)
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
 
 

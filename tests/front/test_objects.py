@@ -636,6 +636,10 @@ SIZED = type("Sized", (), {"dims": 3})()
             "would change a Equal that depends on the path",
         ),
         ("x = Reader(a, a)\nx.at = a\nout[0] = x.late", "decides something in `Late.__get__`, which Python executes"),
+        *(
+            (f"xs, ys = [1], [2]\nt = xs if a > 0 else ys\nout[0] = {asked}", "`is` on a list that depends on the path")
+            for asked in ("t is xs", "ys is not t", "t is ([xs, ys][a])")
+        ),
         ("xs = UserList()\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time UserList under a"),
         ("xs = Counter('ab')\nif a > 0:\n    xs.subtract('a')", "`.subtract()` would change a compile-time Counter"),
         (
