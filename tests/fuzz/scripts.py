@@ -131,7 +131,9 @@ class Draw:
     def block(self, depth: int, count: int, nested: int) -> None:
         known = dict(self.types)
         for _ in range(count):
-            kinds = ["assign"] * 5 + ["divmod", "structure", "several", "known"] + ["call"] * bool(self.helpers)
+            kinds = (
+                ["assign"] * 5 + ["divmod", "structure", "several", "known", "lists"] + ["call"] * bool(self.helpers)
+            )
             kinds += ["if", "if", "for", "while", "match", "for_else", "unrolled", "first"] * (nested > 0)
             kinds += ["forever", "closure"] * (nested > 0)
             getattr(self, f"_{self.random.choice(kinds)}")(depth, nested - 1)
@@ -194,6 +196,18 @@ class Draw:
             self.line(depth, "for _ in range({0} & 3):", self.of("i32", 0))
             self.line(depth + 1, f"{name} = {kind}({name}.one ^ {{0}}, {{1}})", self.of(t, 1), self.of(u, 1))
         self.line(depth, f"{first}, {second} = {name}.one, {name}.two")
+
+    def _lists(self, depth: int, _: int) -> None:
+        """Lists of which one is taken by a condition, and that change once the one taken is not read any more."""
+        name, one, two, taken = self.variable("i32", "i64"), self.counter(), self.counter(), self.counter()
+        t = VARIABLES[name]
+        for held in (one, two):
+            self.line(depth, f"{held} = [{{0}}, {{1}}]", self.of(t, 1), self.leaf(t))
+        form = self.random.choice(["{0} if {{0}} else {1}", "[{1}, {0}][{{0}}]", "({0} if {{0}} else {1})[::-1]"])
+        self.line(depth, f"{taken} = {form.format(one, two)}", self.truth(2))
+        self.line(depth, f"{name} = {taken}[{self.random.choice([0, 1, -1])}]")
+        self.line(depth, f"{one}[{self.random.choice([0, 1])}] ^= {name}")
+        self.line(depth, f"{name} ^= {one}[0] ^ {one}[1] ^ {two}[{self.random.choice([0, 1])}]")
 
     def _several(self, depth: int, _: int) -> None:
         """Comprehensions, walruses, starred targets."""
@@ -364,7 +378,17 @@ class Draw:
 
     def integer(self, t: str, depth: int) -> Text:
         left, right, wrap = self.of(t, depth), self.operand(t, depth), INTS[t]
-        form = self.random.randrange(10)
+        form = self.random.randrange(11)
+        if form == 10:
+            asked = [
+                "({0}).bit_length()",
+                "({0}).bit_count()",
+                "({0}).numerator",
+                "({0}, {1}).count({1})",
+                "({0}).__abs__()",
+            ]
+            template = f"({{1}} ^ {self.random.choice(asked)})"
+            return text(template, left, self.of(t, depth), python=f"{wrap}({template})")
         if form <= 3:
             template = self.random.choice(["{0} + {1}", "{0} - {1}", "{1} - {0}", "{0} * {1}"])
             return text(f"({template})", left, right, python=f"{wrap}({template})")
@@ -409,7 +433,7 @@ class Draw:
     def truth(self, depth: int) -> Text:
         if depth <= 0:
             return self.leaf("bool")
-        form = self.random.randrange(9)
+        form = self.random.randrange(10)
         t = self.random.choice(["i32", "i64", "f32", "f64"])
         if form <= 3:
             sign = self.random.choice(["<", "<=", ">", ">=", "==", "!="])
@@ -419,6 +443,8 @@ class Draw:
             return text(template, *(self.of(t, depth - 1) for _ in range(3)))
         if form == 5:
             return text("(not {0})", self.of(self.random.choice([t, "bool"]), depth - 1))
+        if form == 9:
+            return text("({0}).is_integer()", self.of(self.random.choice(["f32", "f64"]), depth - 1))
         if form == 6:
             return text(self.random.choice(["(size < {0})", "(size == {0})", "(size > 2)"]), self.of("i32", depth - 1))
         return text(
