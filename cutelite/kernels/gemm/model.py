@@ -75,6 +75,7 @@ class Table(NamedTuple):
                  not keep until the rest comes: of what is stored at once of a row one sector, of swapped tiles two
     uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
                  spans of 64 bytes
+    finished     columns of 64 rows of a tile that the block which finishes most of a shared one does; `pieces` of it
     share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
                  steps; `shown` is the part of it that nothing hides
@@ -107,6 +108,8 @@ class Table(NamedTuple):
     ragged: Any
     torn: Any
     uneven: Any
+    finished: Any
+    pieces: Any
     share: Any
     step: Any = None
     tile: Any = None
@@ -161,6 +164,7 @@ def table_of(configs: Sequence[Config]) -> Table:
         (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
         np.array([0.5 if c.swapped else 16 / stored(c.piece or 64, 2) for c in configs]),
         np.array([c.own[1] % 64 > 0 for c in configs]),
+        *np.array([finished_of(c) for c in configs]).T,
         128 * (bm / cn + bn / cm),
     )  # fmt: skip
     each = np.empty(len(configs), object)
@@ -170,6 +174,14 @@ def table_of(configs: Sequence[Config]) -> Table:
     return priced(
         bare, np.array([rates.RATES.get(rates.kind_of(config), unknown) for config in configs]), rates.NUMBERS
     )
+
+
+def finished_of(config: Config) -> tuple[int, int]:
+    """Return columns, of 64 rows, that a warpgroup writes of a tile whose K blocks share, at most; and their pieces."""
+    rows, columns = config.own
+    piece = config.piece or min(64, columns)
+    pieces = -(-(rows // 64 * (columns // piece)) // config.together)
+    return pieces * piece, pieces
 
 
 _kept: list[tuple[list[Config], Table]] = []
@@ -190,10 +202,12 @@ def priced(table: Table, known: Any, numbers: rates.Numbers) -> Table:
     """Return the table with these times. known: a row of `RATES` for each of its configurations."""
     t, v, (constant, of_column, tile, tile_of_column) = table, numbers, known.T
     shared, added = t.together > 1, t.splits > 1
-    met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
+    # A block lays down its sums, and reads those that all have of the pieces that it finishes.
+    laid = np.where(t.pingpong, 64, t.bm) * (t.bn + t.together * t.finished) / 2
+    met = v.meeting + 4 * laid * v.meeting_byte + v.piece * t.pieces
     times = (
         (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
-        tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
+        tile + np.where(shared, t.finished, t.bn) * tile_of_column,
         np.where(t.pingpong, v.hidden, 1.0),
         v.start + added * v.second + shared * (met - v.restart),
         (t.stream > 0) * (v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte),
@@ -392,8 +406,7 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     areas = t.bm * t.bn
     step = rates.beside(fetch, areas * v.product)
-    tall = (t.pingpong == 0) & ((t.bm > 128) | (t.bn >= rates.BROAD)) & np.logical_not(work.whole)
-    step = step * (1.0 + v.tall * tall * areas * (1.0 - 1.0 / of.rounds))
+    step = step * (1.0 + v.large * areas * np.maximum(0.0, 1.0 - 1.0 / of.rounds))
     step = step * (1.0 + v.beyond * of.beyond**2 * (t.parts == 1))
     if work.loads:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
@@ -433,6 +446,7 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
     burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
     burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * late
+    burst *= 1.0 + v.whole * (of.filled == of.rounds) * (t.parts > 1)
     if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
         few = np.minimum(2, np.clip((4 / of.filled) ** 2, 0.1, 2) * np.maximum(1, of.steps / 64))
         burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)

@@ -24,15 +24,16 @@ class Numbers(NamedTuple):
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
     second, second_byte   a second kernel that adds up sums, and a byte of these
-    meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
+    meeting, meeting_byte blocks of a cluster that add up their sums, and a byte that one lays down or reads
+    piece                 of results that a block finishes of such sums
+    whole                 the part by which GEMMs take longer whose blocks share K and fill all rounds
     restart               a further round of such
     product               a row and column of a tile, in a step: what tensor cores take
     spans                 the part by which rows of a tile take longer to bring that lie in spans of 64 bytes
     cut                   the part by which lone blocks load slower whose rows begin within sectors of 32 bytes
     aligned               the part by which lone blocks load faster where rows begin lines; of a cluster, a share of it
     sliver                a step whose 64 rows along K a block brings of an operand that has few, in no whole sectors
-    tall                  for each element of a tile, the part by which steps of cooperative tiles of 192 and 256 rows,
-                          or of `BROAD` columns, take longer in many rounds, where rows lie within lines
+    large                 for each element of a tile, the part by which its steps take longer in many rounds
     apart                 the part by which a byte from DRAM takes longer for lone blocks; of a cluster's, a share of it
     ample                 a step's loads take less time where few clusters run: their share to this power
     astray                the part by which stream-K takes longer, whose blocks are at different places of K; twice it
@@ -49,15 +50,17 @@ class Numbers(NamedTuple):
     shallow: float = 0.3151
     second: float = 1.6
     second_byte: float = 4.086e-07
-    meeting: float = 1.0
+    meeting: float = 0.5
     meeting_byte: float = 4.343e-05
+    piece: float = 0.12
+    whole: float = 0.03
     restart: float = 2.237
     product: float = 1.908e-05
     spans: float = 0.35
     cut: float = 0.15
     aligned: float = 0.3
     sliver: float = 0.4
-    tall: float = 1e-6
+    large: float = 2e-6
     apart: float = 0.12
     ample: float = 0.28
     astray: float = 0.08
@@ -108,9 +111,6 @@ multiprocessors are left without one."""
 
 ROOMY = 128 * 176
 """Rows times columns of a cooperative tile from which on lone blocks go through several rounds."""
-
-BROAD = 240
-"""Columns of a cooperative tile of 128 rows from which on its steps are as those of tiles of more rows (`tall`)."""
 
 WATTS = 700.0
 """The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
