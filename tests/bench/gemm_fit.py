@@ -21,7 +21,7 @@ import numpy as np
 
 from cutelite.kernels.gemm import Config
 from cutelite.kernels.gemm.call import ROWS
-from cutelite.kernels.gemm.model import Sizes, Table, Work, in_bursts, lasting, lying_of, priced, table_of
+from cutelite.kernels.gemm.model import Sizes, Table, Work, costs_of, in_bursts, lasting, lying_of, table_of
 from cutelite.kernels.gemm.rates import AT_ONCE, H200, LOAD, NUMBERS, RATES, Numbers, kind_of
 from tests.bench.given import parser
 
@@ -80,7 +80,7 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     brought, along = (np.array([of(lines[place]) for place, _ in whose]).T for of in (brought_of, majors_of))
     load = np.array([LOAD[lines[place].get("stacks", H200)] for place, _ in whose])
     times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
-    lying = lying_of(table_of(configs), along, Sizes(*sizes.T), 2)
+    lying = lying_of(table_of(configs).tiles, along, Sizes(*sizes.T), 2)
     known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), *brought), at_once)[0])
     known &= np.array([kind_of(config) in RATES for config in configs])
     whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
@@ -150,7 +150,9 @@ class Fit:
     def predicted(self, at: Any) -> Any:
         """The logarithms of the times of all measurements."""
         numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, OF_KIND)
-        made = priced(self.table, np.exp(rates)[self.kind], Numbers(*np.exp(numbers)))
+        v = Numbers(*np.exp(numbers))
+        costs = costs_of(self.table.tiles, np.exp(rates)[self.kind], v)
+        made = self.table._replace(costs=costs, numbers=v)
         return np.log(lasting(*in_bursts(made, self.work, *self.gpu)))
 
     def slopes(self, at: Any, found: Any, step: float = 1e-6) -> Any:

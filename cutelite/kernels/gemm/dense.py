@@ -277,7 +277,7 @@ def ranked(
     every, sizes = model.kept(configs), model.sizes_of(problem, a, b, d)
     of = every.part(model.worth(every, problem, sizes).nonzero()[0])
     times = model.microseconds(of, problem, sizes, model.at_once_of(of, d), model.stacks_of(d)) + early * BEHIND * (
-        of.splits > 1
+        of.tiles.splits > 1
     )
     for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:

@@ -111,13 +111,14 @@ def fitted(config: Config, problem: Problem) -> Problem:
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> list[Config]:
     """Return the configurations worth measuring, the one that should be fastest first."""
     groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs)
+    t = of.tiles
     (k, _), plain = problem.extents(a, b), replace(problem, groups="")
     if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
-        area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups
+        area, tiles = t.bm * t.bn, np.ceil(m / t.bm) * np.ceil(n / t.bn) * groups
         times = np.ceil(tiles / at_once_of(of, d)) * area * (1.0 + 4096 / area)
     else:
         counts = dealt(m, groups) if problem.groups == "rows" else np.full((1, groups), m)
-        heights, which = np.unique(of.high, return_inverse=True)
+        heights, which = np.unique(t.high, return_inverse=True)
         over = np.stack([(-counts % high).sum(1) for high in heights], 1)[:, which]
         sizes = Sizes(counts[0].sum(), n, k, 1, (counts > 0).sum(1)[:, None], over)
         times = microseconds(of, plain, sizes, at_once_of(of, d), stacks_of(d)).mean(0)

@@ -56,32 +56,83 @@ def sizes_of(problem: Problem, a: Any, b: Any, d: Any) -> Sizes:
 
 
 PLAIN = (64, 128, 192, 208, 256, 320)
+"""Widths of tiles that are looked at whatever the columns of the result (`worth`)."""
+
+
+class Tiles(NamedTuple):
+    """Facts of configurations: arrays of a number for each of them. Those that tell whether are 1 or 0.
+
+    bm, bn      rows and columns of a block's tile, which are columns and rows of the result where it is `swapped`
+    high, wide  rows and columns of all tiles of a cluster
+    stages      how many steps along K a block holds
+    pingpong    whether each multiplying warpgroup has a tile of its own
+    swapped     whether A and B are exchanged
+    stream      whether blocks share rounds by steps along K
+    blocks      of a cluster; `clustered` are those that load for each other, 1 where a cluster shares K
+    parts       of a tile's K, each of a block: `together` by a cluster, `splits` that another kernel adds up
+    finished    columns, of 64 rows each, that the busiest block of those `together` writes, in so many `pieces`
+    loaded      bytes that a block loads for a step, where it loads whole tiles
+    plain       whether tiles lie as the result does, and have a width of `PLAIN`
+    lone        whether blocks have no cluster, or another kernel adds up: few of these have several rounds
+    ragged      whether tiles lie as the result does, and their rows end within a line of 128 bytes
+    uneven      whether a warpgroup's columns are no multiple of 64: an operand contiguous along them lies in spans of
+                64 bytes
+    torn        the part of results that is written twice, where rows begin within sectors of 32 bytes: of what is
+                stored at once of a row one sector, of swapped tiles two
+    """
+
+    bm: Any
+    bn: Any
+    high: Any
+    wide: Any
+    stages: Any
+    pingpong: Any
+    swapped: Any
+    stream: Any
+    blocks: Any
+    clustered: Any
+    parts: Any
+    together: Any
+    splits: Any
+    finished: Any
+    pieces: Any
+    loaded: Any
+    plain: Any
+    lone: Any
+    ragged: Any
+    uneven: Any
+    torn: Any
+
+
+class Costs(NamedTuple):
+    """Microseconds of configurations whatever the sizes, by `RATES` and `Numbers`: arrays of a number for each of them.
+
+    step     of a step along K of whole tiles, besides its products
+    tile     of a tile, besides its steps
+    shown    the part of this that nothing hides where another tile follows
+    gemm     of a GEMM, besides its tiles
+    round    of a round besides
+    part     of a part of a tile that stream-K adds up
+    element  of an element of the result that another kernel adds up
+    """
+
+    step: Any
+    tile: Any
+    shown: Any
+    gemm: Any
+    round: Any
+    part: Any
+    element: Any
 
 
 class Table(NamedTuple):
-    """Configurations, and what the model asks of them: a number each, in arrays, which are the rows of `matrix`.
+    """Configurations, what is known of them, and what the model has for their costs.
 
-    configs      an array of them
-    narrower     the next smaller width of a tile, by the majors of operands; 0.5 where there is none. `of_kind` the
-                 next one of tiles that differ in nothing else
-    streams      one of them has stream-K
-    high, wide   rows and columns of a cluster's tiles; `bm` and `bn` of a block's
-    clustered    blocks of a cluster that share operands; `blocks` are all of a cluster
-    together and splits share a tile's K, `parts` of it
-    plain        tiles as they lie, of a width in `PLAIN`
-    lone         blocks without a cluster, and blocks whose sums another kernel adds up: few have several rounds
-    ragged       tiles as they lie whose columns are no multiple of 64
-    torn         the part of results that is written besides where rows begin within sectors of 32 bytes, which L2 does
-                 not keep until the rest comes: of what is stored at once of a row one sector, of swapped tiles two
-    uneven       tiles whose columns, those of a warpgroup, are no multiple of 64: an operand contiguous along them has
-                 spans of 64 bytes
-    finished     columns of 64 rows of a tile that the block which finishes most of a shared one does; `pieces` of it
-    share        bytes that a block loads for a step, where it brings whole tiles
-    step, tile   microseconds of a step besides its products, where whole tiles are brought; and of a tile besides its
-                 steps; `shown` is the part of it that nothing hides
-    fixed        microseconds of a GEMM besides its tiles; `parted` for a part of stream-K that is added, `summed` for
-                 each element of the result, and
-    again        for each round. The last seven are of `priced`
+    configs   an array of them
+    narrower  by the majors of operands: for each the next smaller width of a tile; 0.5 where there is none
+    of_kind   the same among tiles that differ in nothing else
+    streams   whether one of them has stream-K
+    numbers   those by which `costs` are
     """
 
     configs: Any
@@ -89,40 +140,13 @@ class Table(NamedTuple):
     of_kind: dict[tuple[str, str], Any]
     streams: bool
     numbers: rates.Numbers
-    matrix: Any
-    bm: Any
-    bn: Any
-    clustered: Any
-    together: Any
-    splits: Any
-    stages: Any
-    blocks: Any
-    pingpong: Any
-    swapped: Any
-    stream: Any
-    high: Any
-    wide: Any
-    parts: Any
-    plain: Any
-    lone: Any
-    ragged: Any
-    torn: Any
-    uneven: Any
-    finished: Any
-    pieces: Any
-    share: Any
-    step: Any = None
-    tile: Any = None
-    shown: Any = None
-    fixed: Any = None
-    parted: Any = None
-    summed: Any = None
-    again: Any = None
+    tiles: Tiles
+    costs: Costs
 
     def part(self, places: Any) -> Table:
         """Return the table of those at some places, without `narrower` and `of_kind`, which `worth` reads before."""
-        matrix = self.matrix[:, places]
-        return Table(self.configs[places], {}, {}, self.streams, self.numbers, matrix, *matrix)
+        tiles, costs = Tiles(*(each[places] for each in self.tiles)), Costs(*(each[places] for each in self.costs))
+        return Table(self.configs[places], {}, {}, self.streams, self.numbers, tiles, costs)
 
 
 def next_below(groups: Any, widths: Any, whole: int) -> Any:
@@ -145,43 +169,49 @@ def narrower_of(groups: Any, widths: Any, across: Any, swapped: Any) -> dict[tup
 
 
 def table_of(configs: Sequence[Config]) -> Table:
-    """Return configurations as arrays; those of a kind without rates take for ever."""
-    rows = [
-        (*c.tile, *c.cluster, c.together, c.splits, c.stages, c.blocks, c.pingpong, c.swapped, c.stream > 0)
-        for c in configs
-    ]
-    bm, bn, cm, cn, *more = np.array(rows, np.float64).T
-    together, splits, _, blocks, pingpong, swapped, stream = more
-    across = np.array([c.across for c in configs])
-    own = bm / 64
-    for field in (cm, cn, together, splits, pingpong, swapped, stream):
-        own = own * 32 + field
-    loosely = (splits > 1) + 2 * (np.minimum(cm, cn) > 1)
-    narrower, of_kind = (narrower_of(groups, bn, across, swapped) for groups in (loosely, own))
-    lies = swapped == 0
-    made = (
-        bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
-        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0),
-        np.array([0.5 if c.swapped else 16 / stored(c.piece or 64, 2) for c in configs]),
-        np.array([c.own[1] % 64 > 0 for c in configs]),
-        *np.array([finished_of(c) for c in configs]).T,
-        128 * (bm / cn + bn / cm),
-    )  # fmt: skip
+    """Return the table of some configurations; those of a kind without rates take for ever."""
     each = np.empty(len(configs), object)
     each[:] = configs
+    t = tiles_of(configs)
+    across = np.array([c.across for c in configs])
+    cm, cn = t.high / t.bm, t.wide / t.bn
+    own = t.bm / 64
+    for field in (cm, cn, t.together, t.splits, t.pingpong, t.swapped, t.stream):
+        own = own * 32 + field
+    loosely = (t.splits > 1) + 2 * (np.minimum(cm, cn) > 1)
+    narrower, of_kind = (narrower_of(groups, t.bn, across, t.swapped) for groups in (loosely, own))
     unknown = (1e30, 0.0, 0.0, 0.0)
-    bare = Table(each, narrower, of_kind, bool(stream.any()), rates.NUMBERS, np.array(made), *map(np.asarray, made))
-    return priced(
-        bare, np.array([rates.RATES.get(rates.kind_of(config), unknown) for config in configs]), rates.NUMBERS
-    )
+    known = np.array([rates.RATES.get(rates.kind_of(config), unknown) for config in configs])
+    costs = costs_of(t, known, rates.NUMBERS)
+    return Table(each, narrower, of_kind, bool(t.stream.any()), rates.NUMBERS, t, costs)
 
 
-def finished_of(config: Config) -> tuple[int, int]:
-    """Return columns, of 64 rows, that a warpgroup writes of a tile whose K blocks share, at most; and their pieces."""
+def tiles_of(configs: Sequence[Config]) -> Tiles:
+    """Return the facts of some configurations."""
+    facts = [
+        (*c.tile, *c.cluster, c.stages, c.pingpong, c.swapped, c.stream > 0, c.together, c.splits, pieces_of(c),
+         piece_of(c), c.own[1] % 64 > 0, 0.5 if c.swapped else 16 / stored(c.piece or 64, 2))
+        for c in configs
+    ]  # fmt: skip
+    bm, bn, cm, cn, stages, pingpong, swapped, stream, together, splits, pieces, piece, uneven, torn = np.array(facts).T
+    blocks, lies = cm * cn * together, swapped == 0
+    return Tiles(
+        bm=bm, bn=bn, high=bm * cm, wide=bn * cn, stages=stages, pingpong=pingpong, swapped=swapped, stream=stream,
+        blocks=blocks, clustered=cm * cn, parts=splits * together, together=together, splits=splits,
+        finished=pieces * piece, pieces=pieces, loaded=128 * (bm / cn + bn / cm), plain=lies & np.isin(bn, PLAIN),
+        lone=(blocks == 1) | (splits > 1), ragged=lies & (bn % 64 > 0), uneven=uneven, torn=torn,
+    )  # fmt: skip
+
+
+def piece_of(config: Config) -> int:
+    """Return the columns that leave at once."""
+    return config.piece or min(64, config.own[1])
+
+
+def pieces_of(config: Config) -> int:
+    """Return how many pieces of 64 rows a warpgroup writes at most of a tile whose K a cluster shares."""
     rows, columns = config.own
-    piece = config.piece or min(64, columns)
-    pieces = -(-(rows // 64 * (columns // piece)) // config.together)
-    return pieces * piece, pieces
+    return -(-(rows // 64 * (columns // piece_of(config))) // config.together)
 
 
 _kept: list[tuple[list[Config], Table]] = []
@@ -198,28 +228,23 @@ def kept(configs: Sequence[Config]) -> Table:
     return _kept[0][1]
 
 
-def priced(table: Table, known: Any, numbers: rates.Numbers) -> Table:
-    """Return the table with these times. known: a row of `RATES` for each of its configurations."""
-    t, v, (constant, of_column, tile, tile_of_column) = table, numbers, known.T
-    shared, added = t.together > 1, t.splits > 1
+def costs_of(tiles: Tiles, known: Any, numbers: rates.Numbers) -> Costs:
+    """Return the costs of configurations. known: a row of `RATES` for each of them."""
+    t, v, (constant, of_column, tile, tile_of_column) = tiles, numbers, known.T
+    shared, rows = t.together > 1, np.where(t.pingpong, 64, t.bm)
     # A block lays down its sums, and reads those that all have of the pieces that it finishes.
-    laid = np.where(t.pingpong, 64, t.bm) * (t.bn + t.together * t.finished) / 2
-    met = v.meeting + 4 * laid * v.meeting_byte + v.piece * t.pieces
-    times = (
-        (constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
-        tile + np.where(shared, t.finished, t.bn) * tile_of_column,
-        np.where(t.pingpong, v.hidden, 1.0),
-        v.start + added * v.second + shared * (met - v.restart),
-        (t.stream > 0) * (v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte),
-        added * t.splits * 4 * v.second_byte,
-        shared * v.restart,
+    laid = 4 * rows * (t.bn + t.together * t.finished) / 2
+    met = v.meeting + laid * v.meeting_byte + v.piece * t.pieces
+    of_part = v.meeting + 4 * t.bn * np.where(t.pingpong, t.bm, t.bm / 2) * v.meeting_byte
+    return Costs(
+        step=(constant + t.bn * of_column) * (1.0 + v.shallow * (t.stages < 4)),
+        tile=tile + np.where(shared, t.finished, t.bn) * tile_of_column,
+        shown=np.where(t.pingpong, v.hidden, 1.0),
+        gemm=v.start + (t.splits > 1) * v.second + shared * (met - v.restart),
+        round=shared * v.restart,
+        part=(t.stream > 0) * of_part,
+        element=(t.splits > 1) * t.splits * 4 * v.second_byte,
     )
-    matrix = np.concatenate([t.matrix[:OF_CONFIGS], times])
-    return Table(t.configs, t.narrower, t.of_kind, t.streams, v, matrix, *matrix)
-
-
-OF_CONFIGS = Table._fields.index("step") - Table._fields.index("bm")
-"""Rows of `Table.matrix` ahead of those of `priced`."""
 
 
 class Work(NamedTuple):
@@ -258,17 +283,16 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         pieces = [
             problem.columns(c.tile[1]) / (64 * wide(c, problem) * (1 if c.pingpong else 2)) for c in table.configs
         ]
-        functions = rates.FUNCTION * table.bm * np.array(pieces)
+        functions = rates.FUNCTION * table.tiles.bm * np.array(pieces)
     loads = rates.LOADS if problem.loaded else 0.0
     bytes = problem.bytes, problem.a.bytes, problem.d.bytes
-    lying = lying_of(table, problem.majors, sizes, problem.bytes)
+    lying = lying_of(table.tiles, problem.majors, sizes, problem.bytes)
     return Work(sizes, problem.rows or inf, problem.narrow or inf, *lying, *bytes, functions, loads, problem.loaded)
 
 
-def lying_of(table: Table, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, Any, Any, Any]:
+def lying_of(t: Tiles, majors: Any, sizes: Sizes, bytes: Any) -> tuple[Any, Any, Any, Any]:
     """Return `Work.spans`, `whole`, `slivers` and `cut`: how rows of operands lie in memory and in tiles."""
-    t, extents = table, (sizes.m, sizes.n)
-    along = [major == "MN" for major in majors]
+    along, extents = [major == "MN" for major in majors], (sizes.m, sizes.n)
     pitches = [np.where(is_mn, extent, sizes.k) * bytes for is_mn, extent in zip(along, extents, strict=True)]
     few = [is_mn & (pitch < 64) & (pitch % 32 > 0) for is_mn, pitch in zip(along, pitches, strict=True)]
     (of_rows, of_columns), (high, wide) = (
@@ -287,9 +311,10 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     A narrower one of the same kind, and of most kinds where one tile is enough: what it has to spare is loaded in vain.
     Tiles as they lie have all widths of `PLAIN`, whatever the columns.
     """
-    t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
+    t = table.tiles
+    extent = sizes.n + (sizes.m - sizes.n) * t.swapped
     steps = np.ceil(sizes.k * problem.bytes / 128)
-    narrower = np.where(t.bn < extent, t.of_kind[problem.majors], t.narrower[problem.majors])
+    narrower = np.where(t.bn < extent, table.of_kind[problem.majors], table.narrower[problem.majors])
     least = np.minimum(extent / 6, np.where(steps > 1, rates.LEAST, rates.SHALLOW))
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= least)
     # Neighbours would share sectors of 32 bytes, which few results are worth. L2 keeps some until they are whole.
@@ -368,23 +393,23 @@ class Filling(NamedTuple):
     beyond: Any
 
 
-def filling_of(t: Table, work: Work, at_once: Any) -> Filling:
+def filling_of(table: Table, work: Work, at_once: Any) -> Filling:
     """Return how tiles fill a GPU on which so many clusters run at once."""
-    m, n, k, batches, _, over = work.sizes
+    t, (m, n, k, batches, _, over) = table.tiles, work.sizes
     turned = (n - m) * t.swapped
     high, across = m + turned + over, n - turned
     clusters, tall = np.ceil(high / t.high) * np.ceil(across / t.wide), np.ceil(high / t.bm)
     units = clusters * (t.splits * batches)
     steps, filled = np.ceil(k * work.bytes / 128), units / at_once
-    rounds = np.where(t.stream, filled, np.ceil(filled)) if t.streams else np.ceil(filled)
+    rounds = np.where(t.stream, filled, np.ceil(filled)) if table.streams else np.ceil(filled)
     brought = np.where(t.clustered == 1, np.minimum(t.bm, np.where(t.swapped, work.narrow, work.rows)), t.bm)
     each = np.ceil(steps / t.parts)
     return Filling(across, steps, each, units, filled, rounds, brought, 1.0 - high / (tall * brought))
 
 
-def unsuited(t: Table, work: Work, of: Filling) -> Any:
+def unsuited(table: Table, work: Work, of: Filling) -> Any:
     """Tell of each configuration whether it is out of the question: its time would not be as the model expects."""
-    sizes, rounds = work.sizes, np.ceil(of.filled)
+    t, sizes, rounds = table.tiles, work.sizes, np.ceil(of.filled)
     many = np.minimum(sizes.m + sizes.over, sizes.n) > rates.FEW
     found = (t.parts > of.steps) | (many & (t.clustered >= 4) & (rounds > 2))
     # Blocks without a cluster drift apart, and find less in L2, which large tiles need less, unless threads load for
@@ -392,17 +417,17 @@ def unsuited(t: Table, work: Work, of: Filling) -> Any:
     lone = 0 if work.loads else t.lone * (sizes.matrices == 1) * (t.swapped + (work.rows > EIGHT) > 0)
     small = (t.bm * t.bn < rates.ROOMY) & (t.pingpong == 0)
     found |= (lone * rounds > 1) & (small | (t.bm == 64) | (t.splits > 1) | (of.steps < 4))
-    if t.streams:  # of one tile a block has, both warpgroups work on it
+    if table.streams:  # of one tile a block has, both warpgroups work on it
         found |= (t.stream > 0) & ((of.filled == rounds) | ((of.filled > 1) != t.pingpong))
     return found
 
 
-def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
+def step_of(table: Table, work: Work, of: Filling) -> tuple[Any, Any]:
     """Return the microseconds of a step along K of one tile, and the bytes that a block loads for it."""
-    v = t.numbers
+    t, v, whole = table.tiles, table.numbers, table.costs.step
     slow = (of.high + t.bn + v.spans * work.spans * t.bn) * np.clip(of.filled, rates.FEWEST, 1) ** v.ample
     slow = slow * (1.0 - v.aligned * work.whole / t.clustered) * (1.0 + v.cut * work.cut * (t.clustered == 1))
-    fetch = np.maximum(np.minimum(t.step, rates.QUICKEST), t.step * slow / (t.bm + t.bn))
+    fetch = np.maximum(np.minimum(whole, rates.QUICKEST), whole * slow / (t.bm + t.bn))
     fetch = np.maximum(fetch, v.sliver * work.slivers)
     areas = t.bm * t.bn
     step = rates.beside(fetch, areas * v.product)
@@ -412,15 +437,15 @@ def step_of(t: Table, work: Work, of: Filling) -> tuple[Any, Any]:
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
         step = np.maximum(step, np.maximum(rates.MADE, 128 * by_threads * work.loads))
-    return step, np.where(t.clustered == 1, 128 * (of.high + t.bn), t.share)
+    return step, np.where(t.clustered == 1, 128 * (of.high + t.bn), t.loaded)
 
 
-def moved_by(t: Table, work: Work, of: Filling) -> Any:
+def moved_by(table: Table, work: Work, of: Filling) -> Any:
     """Return the bytes that come from DRAM or go there: operands and results once, but for lines written in part."""
-    m, n, k, batches, matrices, _ = work.sizes
+    t, (m, n, k, batches, matrices, _) = table.tiles, work.sizes
     lines = t.ragged * (of.extent > t.bn) * np.logical_not(stores_rows(of.steps, (m + n) * k * work.bytes))
     results, torn = m * n * work.result, (n * work.result % 32 > 0) & (of.steps < rates.DEEP)
-    written = results * (1.0 + t.numbers.partial * lines + t.torn * (torn & (results > IN_L2)))
+    written = results * (1.0 + table.numbers.partial * lines + t.torn * (torn & (results > IN_L2)))
     # Of several matrices some blocks have the last columns of each, and all wait for those that have whole tiles.
     columns = np.where(matrices > 1, np.ceil(of.extent / t.wide) * t.wide, n)
     return batches * ((m + matrices * columns) * k * work.in_memory + written)
@@ -431,33 +456,35 @@ def in_bursts(table: Table, work: Work, at_once: Any, load: Any = 1.0) -> tuple[
 
     load   the GPU's of `LOAD`; it does not change the energy
     """
-    t, v, (m, n, k, batches, _, over) = table, table.numbers, work.sizes
-    of = filling_of(t, work, at_once)
-    step, share = step_of(t, work, of)
-    loaded, moved = of.units * t.blocks * of.each * share, moved_by(t, work, of)
+    t, costs, v, (m, n, k, batches, _, over) = table.tiles, table.costs, table.numbers, work.sizes
+    of = filling_of(table, work, at_once)
+    step, share = step_of(table, work, of)
+    loaded, moved = of.units * t.blocks * of.each * share, moved_by(table, work, of)
     memory = moved * rates.DRAM * (1.0 + v.apart / t.blocks)
-    bytes, tile = batches * (m + n) * k * work.bytes, t.tile + work.functions
+    bytes, tile = batches * (m + n) * k * work.bytes, costs.tile + work.functions
     late = is_late(1, of.filled, bytes)
     calm = late & (bytes >= rates.LASTING) & (t.parts == 1) & (t.clustered == 4)
     power = np.where(calm, rates.UNDISTURBED, rates.BESIDE)
     beside = rates.beside(of.rounds * of.each * step, loaded * v.l2 * load, memory, power=power)
-    turn = tile * t.shown + v.turn * (of.each == 1)
+    turn = tile * costs.shown + v.turn * (of.each == 1)
     burst = beside + np.maximum(of.rounds - 1, 0) * turn + tile
-    burst += t.fixed + t.again * of.rounds + t.parted / np.minimum(of.filled, 1)
-    burst += t.summed * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
+    burst += costs.gemm + costs.round * of.rounds + costs.part / np.minimum(of.filled, 1)
+    burst += costs.element * (batches * m * n) + v.half * ((of.filled > UNEVEN[0]) & (t.splits == 1))
     burst += LATE * late
     burst *= 1.0 + v.whole * (of.filled == of.rounds) * (t.parts > 1)
-    if t.streams:  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
+    if (
+        table.streams
+    ):  # of blocks that have several tiles the last two are shared; the deeper, the further they are apart
         few = np.minimum(2, np.clip((4 / of.filled) ** 2, 0.1, 2) * np.maximum(1, of.steps / 64))
         burst *= 1.0 + v.astray * t.stream * np.where(of.filled > 1, few, 1)
     energy = batches * (m + over) * n * k * work.bytes * rates.PRODUCT + loaded * rates.LOADED + moved * rates.MOVED
-    burst[unsuited(t, work, of)] = np.inf
+    burst[unsuited(table, work, of)] = np.inf
     return burst, energy
 
 
 def at_once_of(table: Table, like: Any) -> Any:
     """Return how many clusters of each configuration run at once on the GPU of `like`; in the simulator, on an H200."""
-    return counts(*rt.read(like).device)[table.blocks.astype(int)]
+    return counts(*rt.read(like).device)[table.tiles.blocks.astype(int)]
 
 
 def stacks_of(like: Any) -> int:
