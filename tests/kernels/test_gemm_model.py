@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cutelite import bf16, f32
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, both, full, swapped
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, both, full, slim, swapped
 from cutelite.kernels.gemm.fits import SHARED, held, made_for, single, stored, wide
 from cutelite.kernels.gemm.model import Sizes, is_late, microseconds, table_of, worth
 from cutelite.kernels.gemm.rates import AT_ONCE
@@ -108,6 +108,13 @@ def test_blocks_that_share_k_finish_about_as_many_columns() -> None:
             pieces = rows // 64 * columns // config.piece
             most = -(-pieces // blocks) * config.piece
             assert most < 1.8 * max(8, rows // 64 * columns / blocks), config
+
+
+def test_the_block_that_finishes_most_of_a_shared_tile_decides() -> None:
+    """Of 9 pieces one of eight blocks writes two, and reads what all eight have of both."""
+    table = table_of([slim(columns, 64, True, together=8) for columns in (64, 72)])
+    assert [*table.tiles.pieces] == [1, 2] and [*table.tiles.finished] == [8, 16]
+    assert 0.4 < table.costs.gemm[1] - table.costs.gemm[0] < 0.8
 
 
 def test_results_leave_in_rows_of_64_bytes_or_more_and_two_of_eight_share_a_bank_at_most() -> None:
