@@ -537,6 +537,17 @@ def test_weights_of_routers_are_loaded_ahead(compiled: bool, monkeypatch: pytest
     assert not any(part.lasting for part in model.modules() if isinstance(part, routers.Router))
 
 
+def test_a_mixture_of_experts_that_raises_leaves_its_router_as_it_was() -> None:
+    model, ids = made("Qwen3Moe").eval(), tokens(2, 9)
+    accelerate(model)
+    failing = Mock(side_effect=ZeroDivisionError)
+    model.model.layers[0].mlp.experts.register_forward_pre_hook(failing)
+    with torch.no_grad(), pytest.raises(ZeroDivisionError):
+        model.model(ids)
+    assert failing.called
+    assert not any(part.lasting for part in model.modules() if isinstance(part, routers.Router))
+
+
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])
 def test_rotary_embedding_in_the_gemm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 17 tokens as if they were many: of one sequence, but not of two, nor where heads have norms."""
