@@ -149,7 +149,7 @@ def of_documents(mask: Any, window: int | None) -> Any:
 
     window  the most keys that a query sees
     """
-    if not isinstance(mask, Tensor) or mask.dtype != torch.int64:
+    if not isinstance(mask, Tensor) or mask.dtype != torch.int64 or mask.shape[1:3] != (1, 1):
         return mask
     numbers = mask[:, 0, 0]
 
@@ -164,12 +164,15 @@ def of_documents(mask: Any, window: int | None) -> Any:
     return Blocks({"mask_mod": alike, "causal": True, "window": (left, None)}, written)
 
 
-def takes_blocks(config: Any = None, dtype: Any = None, use_vmap: bool = False, **_: Any) -> bool:
+def takes_blocks(
+    config: Any = None, dtype: Any = None, use_vmap: bool = False, device: Any = "cpu", **_: Any
+) -> bool:  # fmt: skip
     """Tell whether a mask may be `Blocks`: the kernels take the dtype, and the model passes on what is no tensor.
 
     use_vmap  the function need not compute with indices, as kernels do
     """
-    return dtype in TYPES and not use_vmap and takes_objects(type(config))
+    placed = getattr(device, "type", "cpu") in ("cpu", "cuda")
+    return placed and dtype in TYPES and not use_vmap and takes_objects(type(config))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
