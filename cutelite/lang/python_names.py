@@ -11,7 +11,6 @@ from math import inf
 from typing import Any
 
 from cutelite.ir.types import SCALARS, boolean, i32
-from cutelite.lang import bits
 from cutelite.lang.emit import wrap
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import logical_and
@@ -38,15 +37,24 @@ def _magnitude(x: Any) -> Any:
     return to_dtype(x, SCALARS[f"u{wide}"])
 
 
+def _functions() -> tuple[Any, Any]:
+    """Return the modules of functions of bits and of floats, which few kernels need."""
+    from cutelite.lang import bits, math
+
+    return bits, math
+
+
 def _bit_length(x: Any) -> Any:
     size = _magnitude(x)
-    return size.dtype.bits - to_dtype(bits.clz(size), i32)
+    return size.dtype.bits - to_dtype(_functions()[0].clz(size), i32)
+
+
+def _bit_count(x: Any) -> Any:
+    return to_dtype(_functions()[0].popc(_magnitude(x)), i32)
 
 
 def _is_integer(x: Any) -> Any:
-    from cutelite.lang import math  # late: few kernels need it
-
-    return logical_and(abs(x) < inf, math.floor(x) == x)
+    return logical_and(abs(x) < inf, _functions()[1].floor(x) == x)
 
 
 _METHOD = Callable[[Any], Any]
@@ -59,7 +67,7 @@ OF_INTEGERS: dict[str, _METHOD] = {
     "is_integer": lambda x: lambda: True,
     "as_integer_ratio": lambda x: lambda: (x, 1),
     "bit_length": lambda x: lambda: _bit_length(x),
-    "bit_count": lambda x: lambda: to_dtype(bits.popc(_magnitude(x)), i32),
+    "bit_count": lambda x: lambda: _bit_count(x),
 }
 OF_FLOATS: dict[str, _METHOD] = {
     "real": lambda x: x,
