@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.fuzz import accesses, boxes, cases, misuse, orders, products, rings, sequences, signatures
+from tests.fuzz import accesses, boxes, cases, gradients, misuse, orders, products, rings, sequences, signatures
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 from tests.vocabulary.numbers import TYPES
@@ -92,12 +92,19 @@ ON_A_GPU: Table = {
     "accesses": (partial(accesses.mistakes, gpu=True), range(40)),
     "products": (partial(products.mistakes, gpu=True), range(60)),
     "rings": (partial(rings.mistakes, gpu=True), range(40)),
+    "gradients": (partial(gradients.mistakes, gpu=True), range(12)),
 }
 
 
 @drawn(SIMULATED)
 def test_nothing_random_goes_wrong(name: str, seed: int) -> None:
     assert not SIMULATED[name][0](seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_gradient_of_a_norm_is_wrong_or_races(seed: int, checked: Callable[[int], None]) -> None:
+    checked(1)
+    assert not gradients.mistakes(seed)
 
 
 @pytest.mark.sm(90)
